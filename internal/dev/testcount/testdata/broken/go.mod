@@ -1,0 +1,3 @@
+module x.test/broken
+
+go 1.26

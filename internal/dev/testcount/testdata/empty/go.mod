@@ -1,0 +1,3 @@
+module x.test/empty
+
+go 1.26

@@ -1,0 +1,3 @@
+module x.test/exits
+
+go 1.26

@@ -1,0 +1,3 @@
+module x.test/mixed
+
+go 1.26

@@ -1,0 +1,3 @@
+module x.test/panics
+
+go 1.26

@@ -1,0 +1,3 @@
+module x.test/racy
+
+go 1.26
