@@ -105,7 +105,7 @@ func illFormed(n *yaml.Node, name string) map[string]func(*yaml.Node) {
 }
 
 // badHosts match nothing. The format has no grammar of hosts, so they are no error.
-var badHosts = []string{"", "https://pypi.org", "pypi org", "pypi.org/simple", "pypi.org:", "pypi.org:99999", "pypi..org", "-pypi.org", "me@pypi.org"}
+var badHosts = []string{"", "https://index.test", "index test", "index.test/simple", "index.test:", "index.test:99999", "index..test", "-index.test", "me@index.test"}
 
 // badValues gives ill-formed texts for a field that has a grammar of its own.
 func badValues(field string) map[string]string {
