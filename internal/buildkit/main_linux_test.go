@@ -21,6 +21,8 @@ import (
 	gateway "github.com/moby/buildkit/frontend/gateway/client"
 	"github.com/tonistiigi/fsutil"
 	"golang.org/x/sys/unix"
+
+	"github.com/sbxkit/sbxkit/internal/testenv"
 )
 
 // helperVar makes the test binary act as a program that builds, for tests about processes.
@@ -150,12 +152,10 @@ func helper(t testing.TB, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// needRoot skips a test that only root can run; runc, which can be installed, must be there.
+// needRoot is for tests that only root can run; runc, which can be installed, must be there.
 func needRoot(t testing.TB) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
+	testenv.Root(t)
 	if _, err := findRuntime(); err != nil {
 		t.Fatal(err)
 	}

@@ -54,13 +54,7 @@ func (b *build) replacingImage(ctx context.Context, pub *project.Published, t ta
 		return ocispec.Image{}, nil
 	}
 	opts := recipeBuildOf(pub).options(b.opts, t.name())
-	origin, err := findOrigin(pub.Recipe.Text, stageQuery{
-		target:        opts[optTarget],
-		args:          buildArgs(opts),
-		buildPlatform: b.buildPlatform,
-		platform:      t.platform,
-		hasContext:    b.hasContext,
-	})
+	origin, err := findOrigin(pub.Recipe.Text, b.query(opts, t))
 	if err != nil {
 		return ocispec.Image{}, inRecipe(err, pub.Recipe)
 	}

@@ -60,16 +60,21 @@ func (b *build) workloadContent(ctx context.Context, pub *project.Published, t t
 	return &platformContent{state: built.state, ref: built.ref, config: config, base: built.base, epoch: built.epoch}, nil
 }
 
-// mixinContent takes what the recipe adds to the base of the stage that is built.
-func (b *build) mixinContent(ctx context.Context, pub *project.Published, t target, built *recipeResult) (*platformContent, error) {
-	opts := recipeBuildOf(pub).options(b.opts, t.name())
-	stageBase, err := findBase(pub.Recipe.Text, stageQuery{
+// query asks about the stage that a build of the recipe with opts builds for one platform.
+func (b *build) query(opts map[string]string, t target) stageQuery {
+	return stageQuery{
 		target:        opts[optTarget],
 		args:          buildArgs(opts),
 		buildPlatform: b.buildPlatform,
 		platform:      t.platform,
 		hasContext:    b.hasContext,
-	})
+	}
+}
+
+// mixinContent takes what the recipe adds to the base of the stage that is built.
+func (b *build) mixinContent(ctx context.Context, pub *project.Published, t target, built *recipeResult) (*platformContent, error) {
+	opts := recipeBuildOf(pub).options(b.opts, t.name())
+	stageBase, err := findBase(pub.Recipe.Text, b.query(opts, t))
 	if err != nil {
 		return nil, inRecipe(err, pub.Recipe)
 	}

@@ -18,6 +18,8 @@ import (
 
 	unpacker "github.com/containerd/containerd/v2/pkg/archive"
 	"golang.org/x/sys/unix"
+
+	"github.com/sbxkit/sbxkit/internal/testenv"
 )
 
 // stacks is how many random stacks are unpacked. The seeds count up from 0, so that a failure can be had again.
@@ -26,9 +28,7 @@ var stacks = flag.Uint64("stacks", 200, "`number` of random stacks that TestAgai
 // TestAgainstRealExtraction compares the model with an unpacker in real use, an overlay mount and the kernel's own lookup
 // of links, for many small random stacks.
 func TestAgainstRealExtraction(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("mounting an overlay, device nodes and owners need root")
-	}
+	testenv.Root(t) // for an overlay mount, device nodes and owners
 	dir := t.TempDir()
 	failed := make(chan error)
 	go func() {
